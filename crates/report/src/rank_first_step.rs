@@ -5,11 +5,13 @@
 
 use crate::number;
 use gapscope_analysis::gaps::Cause;
+use gapscope_analysis::verdict::Bound;
 use gapscope_comparison::ranks::{
     Doing, LateGroup, LateHow, LateReason, RankFindings, RankOnPath, WhyLate, calls_to_mend, named,
 };
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
+use std::cmp::Reverse;
 
 /// Returns the action with a full stop, and the sentence behind it with a space before it; `None` where no rank is late, or where that costs
 /// less than advice is given for.
@@ -49,14 +51,47 @@ pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
     Some([action, bound])
 }
 
+/// Returns what to do first, and the rest of the sentence, where no late rank comes before what is slow on each rank: to look at the one
+/// arrival that most of all waiting was for, or else at the report on the rank that the critical path runs through for longest. The traces of
+/// the ranks are in `folder`.
+pub(crate) fn without_late_rank(findings: &RankFindings, folder: &str) -> Option<[String; 2]> {
+    if findings.verdict == Bound::Unknown {
+        return None;
+    }
+    let costs = |ns: i64| ratio(ns, window_ns(findings)) >= ADVICE_SHARE;
+    if let Some(once) = findings.late_once().filter(|once| costs(once.skew_ns)) {
+        let action = format!(
+            "find out why rank {} came {} after rank {} to one collective.",
+            once.last_rank,
+            number::duration(once.skew_ns),
+            once.first_rank
+        );
+        return Some([action, String::new()]);
+    }
+    let is_known = findings.not_comparable_because.is_none()
+        && findings.not_matched_because.is_none()
+        && findings.missing_ranks.is_empty();
+    let reason = match is_known {
+        true => "no rank is late by more than chance, or by enough to begin with",
+        false => "which rank is late is not known",
+    };
+    let path = findings.critical_path.iter().flat_map(|path| &path.ranks);
+    let longest = path.max_by_key(|of| (whole_ns(of), Reverse(of.rank)));
+    let rank = longest.map_or(findings.ranks.first()?.rank, |of| of.rank);
+    Some([
+        format!("what the report on rank {rank} says"),
+        format!(", as {reason}: gapscope report {folder}/rank={rank}"),
+    ])
+}
+
 /// Returns the longest judged time of a rank, 0 where none was judged.
-pub(crate) fn window_ns(findings: &RankFindings) -> i64 {
+fn window_ns(findings: &RankFindings) -> i64 {
     let windows = findings.ranks.iter().filter_map(|rank| rank.idle);
     windows.map(|idle| idle.window_ns).max().unwrap_or(0)
 }
 
 /// Returns the known time of the critical path on a rank.
-pub(crate) fn whole_ns(of: &RankOnPath) -> i64 {
+fn whole_ns(of: &RankOnPath) -> i64 {
     let parts = [
         of.compute_ns,
         of.communication_ns,

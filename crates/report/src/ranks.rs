@@ -4,14 +4,12 @@
 
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::number;
-use crate::rank_first_step::{first_step, whole_ns, window_ns};
+use crate::rank_first_step::{first_step, without_late_rank};
 use crate::section::{duration, or_unknown};
 use crate::stable_json::pretty;
 use gapscope_analysis::verdict::Bound;
 use gapscope_comparison::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
 use gapscope_timeline::command::short_command;
-use gapscope_timeline::quantity::ratio;
-use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::Manifest;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -106,7 +104,8 @@ impl RanksReport<'_> {
         };
         let mut blocks = vec![Block::Title(short_command(self.manifest), aside)];
         blocks.extend(self.verdict());
-        blocks.extend(self.do_first().or_else(|| self.see_one_rank()));
+        let instead = || without_late_rank(findings, self.folder).map(do_first);
+        blocks.extend(self.do_first().or_else(instead));
         for (at, sentence) in findings.sentences.iter().enumerate() {
             let text = Text::new();
             blocks.push(Block::Sentence(match at {
@@ -149,43 +148,7 @@ impl RanksReport<'_> {
 
     /// Returns what to do first about a late rank.
     pub(crate) fn do_first(&self) -> Option<Block> {
-        let [action, rest] = first_step(self.findings)?;
-        let text = Text::new().strong(format!("Do first: {action}"));
-        Some(Block::Apart(text.and(rest)))
-    }
-
-    /// Returns where to look first where no late rank comes before what is slow on each rank: the report on the rank that the critical path
-    /// runs through for longest.
-    fn see_one_rank(&self) -> Option<Block> {
-        let findings = self.findings;
-        if findings.verdict == Bound::Unknown {
-            return None;
-        }
-        let costs = |ns: i64| ratio(ns, window_ns(findings)) >= ADVICE_SHARE;
-        if let Some(once) = findings.late_once().filter(|once| costs(once.skew_ns)) {
-            let text = format!(
-                "Do first: find out why rank {} came {} after rank {} to one collective",
-                once.last_rank,
-                number::duration(once.skew_ns),
-                once.first_rank
-            );
-            return Some(Block::Apart(Text::new().strong(format!("{text}."))));
-        }
-        let is_known = findings.not_comparable_because.is_none()
-            && findings.not_matched_because.is_none()
-            && findings.missing_ranks.is_empty();
-        let reason = match is_known {
-            true => "no rank is late by more than chance, or by enough to begin with",
-            false => "which rank is late is not known",
-        };
-        let path = findings.critical_path.iter().flat_map(|path| &path.ranks);
-        let longest = path.max_by_key(|of| (whole_ns(of), Reverse(of.rank)));
-        let rank = longest.map_or(findings.ranks.first()?.rank, |of| of.rank);
-        let text = Text::new().strong(format!("Do first: what the report on rank {rank} says"));
-        Some(Block::Apart(text.and(format!(
-            ", as {reason}: gapscope report {}/rank={rank}",
-            self.folder
-        ))))
+        first_step(self.findings).map(do_first)
     }
 
     /// Returns a sentence on what bounds the speed of all ranks together.
@@ -459,6 +422,12 @@ impl<'a> JudgedRanks<'a> {
             findings,
         }
     }
+}
+
+/// Draws an action and the rest of what is said of it.
+fn do_first([action, rest]: [String; 2]) -> Block {
+    let text = Text::new().strong(format!("Do first: {action}"));
+    Block::Apart(text.and(rest))
 }
 
 /// The number of ranks up to which each rank has a row.

@@ -51,12 +51,7 @@ pub(super) fn sentences(timeline: &Timeline, findings: &Findings, claims: &[Clai
         accuracy::blocks(findings, names.words(), &[]),
     );
     texts.add(ClaimKind::Unknown, unread);
-    let claim = |(kind, text)| Claim {
-        kind,
-        text,
-        ..Claim::default()
-    };
-    texts.texts.into_iter().map(claim).collect()
+    texts.into_claims()
 }
 
 /// Returns claims of what a report on a folder of ranks says.
@@ -68,12 +63,7 @@ pub(super) fn of_folder(report: &RanksReport) -> Vec<Claim> {
     texts.add(ClaimKind::Verdict, report.head());
     texts.add(ClaimKind::Work, report.tables());
     texts.add(ClaimKind::Unknown, report.accuracy());
-    let claim = |(kind, text)| Claim {
-        kind,
-        text,
-        ..Claim::default()
-    };
-    let mut claims: Vec<Claim> = texts.texts.into_iter().map(claim).collect();
+    let mut claims = texts.into_claims();
     claims.sort_by_key(|claim| claim.kind.place());
     claims
 }
@@ -113,6 +103,15 @@ impl Texts<'_> {
                 Block::Title(..) | Block::Picture(_) => {}
             }
         }
+    }
+
+    fn into_claims(self) -> Vec<Claim> {
+        let claim = |(kind, text)| Claim {
+            kind,
+            text,
+            ..Claim::default()
+        };
+        self.texts.into_iter().map(claim).collect()
     }
 
     fn figures(&mut self, text: String) {
